@@ -1,0 +1,1 @@
+"""The `code` environment: its tasks, its grading, and the environment itself."""
