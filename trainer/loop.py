@@ -11,6 +11,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from ..agents.generator.openmp import release_idle_threads
+
 T = TypeVar("T")
 
 _CANCEL_WAIT_S = 30.0
@@ -43,6 +45,7 @@ class LoopThread:
             raise RuntimeError(f"the event loop {self._name!r} {reason}")
         ended = threading.Event()
         future = asyncio.run_coroutine_threadsafe(_watched(work, ended), self._started())
+        release_idle_threads()
         try:
             return future.result()
         finally:

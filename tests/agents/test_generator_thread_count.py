@@ -86,7 +86,11 @@ def test_a_new_batch_of_requests_soon_tries_all_threads_again() -> None:
     assert drive(count, 20, one_s=0.06, all_s=0.03).count(4) >= 12
 
 
-def test_releasing_idle_threads_leaves_results_and_the_count_as_they_were() -> None:
+@pytest.mark.usefixtures("four_threads")
+def test_releasing_idle_threads_leaves_results_and_the_count_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GOMP_SPINCOUNT", "30000")
     before = torch.get_num_threads()
     matrix = torch.randn(300, 300)
     product = matrix @ matrix
