@@ -34,6 +34,14 @@ logger = logging.getLogger(__name__)
 
 _IGNORED = -100
 _TEXT = {"input_ids", "attention_mask", "labels", "fused_lm_head"}
+_LOGIT_SETTINGS = (
+    "final_logit_softcapping",
+    "logit_scale",
+    "output_multiplier",
+    "lm_head_multiplier",
+    "logits_scaling",
+)
+"""By which TRL's head scales or caps logits."""
 _MAX_SCORES = 2**28  # kept for the backward; 512 MiB in bfloat16
 _PART_POSITIONS = 100  # what one more part costs, measured in positions: each adds to all gradients
 _TOLERANCE = {torch.float32: 1e-3, torch.float64: 1e-3}  # of log-probabilities; of other precisions 0.2
@@ -59,27 +67,30 @@ def make_lean(trainer: Any) -> bool:  # Any: trl is untyped
         return False
     if any(_drops(model) for model in models):
         return False
-    heads: list[Head] = [_head_of_trl]
-    if not (trainer.args.entropy_coef or trainer.args.use_adaptive_entropy):  # whose gradient TRL's head has
-        heads.insert(0, functools.partial(_plain_head, temperature=trainer.temperature))
-    lean = [(model, forward) for model in models if (forward := _first_equal(model, heads)) is not None]
-    if len(lean) < len(models):
-        return False
-    for model, forward in lean:
+    lean = [_thinned(model.forward, _head(trainer, model)) for model in models]
+    for model, forward in zip(models, lean, strict=True):
+        why = _difference(model, model.forward, forward)
+        if why:
+            logger.warning("training runs TRL's own, slower forward of %s: %s", type(model).__name__, why)
+            return False
+    for model, forward in zip(models, lean, strict=True):
         model.forward = MethodType(forward, model)
     return True
 
 
-def _first_equal(model: Any, heads: Sequence[Head]) -> Forward | None:  # Any: trl is untyped
-    """The thinned forward with the first head that gives what TRL gives."""
-    for head in heads:
-        forward = _thinned(model.forward, head)
-        why = _difference(model, model.forward, forward)
-        if not why:
-            return forward
-        logger.info("%s of %s is not as TRL's: %s", head, type(model).__name__, why)
-    logger.warning("training runs TRL's own, slower forward of %s: %s", type(model).__name__, why)
-    return None
+def _head(trainer: Any, model: Any) -> Head:  # Any: trl is untyped
+    """The plain head where it computes what TRL's does: a bare product in autocast's precision.
+
+    Told by the settings, not by trying: a new bias is 0, a cap is not felt by small logits, and the precision
+    shows only under autocast. An entropy bonus needs the gradient of the entropy, which TRL's head has.
+    """
+    args, config = trainer.args, model.config.get_text_config()
+    is_plain = (
+        model.get_output_embeddings().bias is None
+        and all(getattr(config, name, None) is None for name in _LOGIT_SETTINGS)
+        and not (args.cast_lm_head_to_fp32 or args.entropy_coef or args.use_adaptive_entropy)
+    )
+    return functools.partial(_plain_head, temperature=trainer.temperature) if is_plain else _head_of_trl
 
 
 class _Rows(NamedTuple):

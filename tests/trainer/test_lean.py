@@ -5,7 +5,7 @@ import torch
 from fake_engine import FakeEngine, failing, make_trainer
 
 from grpo_agent.trainer.grpo import train
-from grpo_agent.trainer.lean import _cuts, make_lean
+from grpo_agent.trainer.lean import _cuts, _head, _head_of_trl, make_lean
 from grpo_agent.trainer.rollout_func import RolloutFunc
 
 
@@ -117,4 +117,34 @@ def test_a_model_that_counts_positions_otherwise_is_left_alone(tmp_path, caplog)
     with caplog.at_level(logging.WARNING, logger="grpo_agent.trainer.lean"):
         assert not make_lean(trainer)
     assert "log-probabilities or entropies would differ by" in caplog.text
+    rollout.close()
+
+
+def with_bias(trainer):
+    head = trainer.model.get_output_embeddings()
+    head.bias = torch.nn.Parameter(torch.zeros(head.out_features))
+
+
+@pytest.mark.parametrize(
+    ("fields", "change"),
+    [
+        ({}, with_bias),
+        ({}, lambda trainer: setattr(trainer.model.config, "final_logit_softcapping", 1e6)),
+        ({"cast_lm_head_to_fp32": True}, lambda trainer: None),
+        ({"entropy_coef": 0.1}, lambda trainer: None),
+    ],
+    ids=["bias", "cap", "precision", "entropy bonus"],
+)
+def test_a_head_that_is_more_than_a_product_stays_that_of_trl_though_no_number_shows_it(
+    tmp_path, fields, change
+):
+    rollout, trainer = make(tmp_path, lean=False, **fields)
+    change(trainer)
+    assert _head(trainer, trainer.model) is _head_of_trl
+    rollout.close()
+
+
+def test_a_head_that_is_a_product_runs_plain(tmp_path):
+    rollout, trainer = make(tmp_path, lean=False)
+    assert _head(trainer, trainer.model) is not _head_of_trl
     rollout.close()
